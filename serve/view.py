@@ -50,10 +50,15 @@ def page_html(
 
 def _answer(asked: Asked, collection: Collection | None, found: Explanation, seconds: float) -> dict[str, Any]:
     reading = found.reading
-    plain = "the same encoder, operators off" if found.plain_name == "plain encoder" else found.plain_name
+    plain = (
+        "its encoder alone, which does not know AND, OR and NOT"
+        if found.plain_name == "plain encoder"
+        else found.plain_name
+    )
+    nothing = all(word.excluded for word in reading.words)  # is left to search for
     columns = [
-        _column("ours", "Bool-BERT", _obeyed(found), found.after, shows_moves=True),
-        _column("plain", "Plain encoder", plain, found.before),
+        _column("ours", "Bool-BERT", found.violations(found.after) or _obeyed(found), found.after),
+        _column("plain", "Plain encoder", found.violations(found.before) or plain, found.before),
     ]
     k = min(asked.k + RESULTS, MOST) if len(found.after) == asked.k < MOST else 0
     return {
@@ -63,7 +68,7 @@ def _answer(asked: Asked, collection: Collection | None, found: Explanation, sec
         "by_hand": asked.excluded is not None,
         "as_read": asked.link(excluded=None),
         "notes": found.notes,
-        "columns": columns,
+        "columns": [] if nothing else columns,
         "composition": found.composition,
         "strength": found.not_weight,
         "as_learned": asked.link(strength=None),
@@ -72,13 +77,11 @@ def _answer(asked: Asked, collection: Collection | None, found: Explanation, sec
     }
 
 
-def _column(id: str, name: str, about: str, changes: Sequence[Change], *, shows_moves: bool = False) -> dict[str, Any]:
-    """A ranking; `broken` is how many of it the query excludes, None where that is not known."""
-    marks = [change.hit.violates for change in changes]
-    broken = None if not marks or None in marks else sum(map(bool, marks))
+def _column(id: str, name: str, about: str, changes: Sequence[Change]) -> dict[str, Any]:
+    """A ranking, each result with the clause that decided and a line of its text."""
     reasons = [deciding(change.hit) for change in changes]
     shown = [(one, why, line_of(one.hit, why.clause if why else "")) for one, why in zip(changes, reasons, strict=True)]
-    return {"id": id, "name": name, "about": about, "shown": shown, "shows_moves": shows_moves, "broken": broken}
+    return {"id": id, "name": name, "about": about, "shown": shown}
 
 
 def deciding(hit: Hit) -> Reason | None:
@@ -105,7 +108,10 @@ def line_of(hit: Hit, clause: str = "") -> str:
 
 def _obeyed(explanation: Explanation) -> str:
     names = " and ".join(name.upper() for name in explanation.reading.operators)
-    return f"obeys {names}" if names else "no operator is on"
+    if names:
+        return f"obeys {names}"
+    has_evidence = any(change.hit.reasons for change in explanation.after)
+    return "what documents say counts too" if has_evidence else "no AND, OR or NOT in the query"
 
 
 def _word_groups(reading: Query) -> list[dict[str, Any]]:

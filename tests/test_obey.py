@@ -418,10 +418,10 @@ def check_page(open_searcher):
     assert sorted(change.hit.text for change in found.after) == sorted(change.hit.text for change in found.before)
     html = page_html(Asked(found.reading.text), found=found)
     assert all(change.hit.text in html for change in found.after)
-    said = "that have" if any(change.hit.reasons for change in found.after) else "similar to"
+    said = "that seem to have" if any(change.hit.reasons for change in found.after) else "similar to"
     assert any(note.startswith(f"Documents {said} “war” rank lower") for note in found.notes)
     json.dumps(found.as_json())
-    assert engine.search("old films").notes == ["No operator is on: this is the plain encoder."]
+    assert engine.search("old films").notes == ["No AND, OR or NOT is read in this query."]
     for wrong in ({"strength": 0.5}, {"excluded": [0]}):
         with pytest.raises(RetrievalError, match="is no Bool-BERT"):
             engine.search("films that are not about war", **wrong)

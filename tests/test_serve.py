@@ -275,16 +275,42 @@ def test_the_query_is_shown_word_by_word(engine):
     assert "As Bool-BERT reads it" in page_html(Asked(QUERY, excluded=[3, 4]), found=found)
 
 
+def counts_of(found):
+    tree = elements(page_html(ASKED, found=found))
+    return ["".join(count.itertext()) for count in tree.findall(".//*[@class='count']")], tree
+
+
 def test_results_are_counted_and_marked_where_it_is_known(engine):
     found = engine.search(QUERY, 4)
-    assert "the query</p>" not in page_html(ASKED, found=found)
+    (excluded,) = (one.text for one in found.reading.excluded)
+    assert counts_of(found)[0] == ["obeys NOT", "its encoder alone, which does not know AND, OR and NOT"]
     before = [change._replace(hit=replace(change.hit, violates=True)) for change in found.before]
     after = [change._replace(hit=replace(change.hit, violates=not row)) for row, change in enumerate(found.after)]
-    html = page_html(ASKED, found=replace(found, before=before, after=after))
-    tree = elements(html)
+    counts, tree = counts_of(replace(found, before=before, after=after))
+    assert counts == [f"1 of 4 are {excluded}", f"4 of 4 are {excluded}"]
     assert len(tree.findall(".//li[@class='broken']")) == 5
-    counts = ["".join(count.itertext()) for count in tree.findall(".//*[@class='count']")]
-    assert counts == ["4 of 4 break the query", "1 of 4 breaks the query"]
+
+
+def test_results_are_counted_and_marked_by_what_their_sentences_say(engine):
+    found = engine.search(QUERY, 4)
+    said = {
+        "against": Reason("war", "against", "about war", 0, 9, 0.9),
+        "denied": Reason("war", "denied", "", 0, 0, 0.9),
+    }
+
+    def say(changes, *says):
+        hits = [
+            replace(one.hit, reasons=(said[says[row]],) if row < len(says) else ()) for row, one in enumerate(changes)
+        ]
+        return [change._replace(hit=hit) for change, hit in zip(changes, hits, strict=True)]
+
+    found = replace(found, after=say(found.after, "denied", "against"), before=say(found.before, "against", "against"))
+    counts, tree = counts_of(found)
+    (excluded,) = (one.text for one in found.reading.excluded)
+    assert counts == [f"1 of 4 seem to have “{excluded}”", f"2 of 4 seem to have “{excluded}”"]
+    assert len(tree.findall(".//li[@class='broken']")) == 3
+    unknown = [found.before[0]._replace(other=None), *found.before[1:]]
+    assert counts_of(replace(found, before=unknown))[0][1] == f"at least 2 of 4 seem to have “{excluded}”"
 
 
 def test_each_result_shows_the_clause_that_decided_and_a_line_of_its_text(engine):

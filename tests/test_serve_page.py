@@ -27,12 +27,40 @@ from boolbert.serve.page import serve
 ROOT = Path(boolbert.__file__).parent.resolve()
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1100, "height": 900}
 EVIL = "<script>alert(1)</script> ${alert(1)} {{constructor.constructor('alert(1)')()}} <img src=x onerror=alert(1)>"
+HOSTELS = [
+    ("Alpenblick", "A hostel by the lake. It has a heated pool in the garden. Breakfast is included.", 45, "Graz"),
+    ("Zum Anker", "A hostel by the river. No pool. Dogs are welcome. There is a bar on the roof.", 28, "Linz"),
+    ("Nordlicht", "A quiet hostel. The outdoor pool opens in June. Bikes can be rented at the desk.", 62, "Graz"),
+    ("Sonnenhof", "A hostel near the station. There is a bar on the roof. Pets are not allowed.", 35, "Wien"),
+    ("Kupferkessel", "A hostel in an old brewery. A shared kitchen stands on each floor.", 22, "Wien"),
+    *(
+        (f"Haus {number}", f"A hostel with {number} beds. Rooms look over the river.", 50 + number, "Linz")
+        for number in range(15)
+    ),
+]
 EXAMPLES = ["films or books", "films, not war"]
 
 
 @pytest.fixture
 def address(engine):
     page = serve(engine, EXAMPLES, wait=False)
+    yield page.local_url.rstrip("/")
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def hostels(tmp_path_factory):
+    """A page over hostels of our own, searched by the model that ships."""
+    from boolbert.retrieval.models import default_model
+    from boolbert.search import BoolSearcher, build_index
+    from boolbert.serve.engine import Engine
+
+    folder = tmp_path_factory.mktemp("hostels")
+    lines = [{"title": title, "text": text, "price": price, "city": city} for title, text, price, city in HOSTELS]
+    (folder / "hostels.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    build_index(folder / "hostels.jsonl", folder / "hostels", default_model("cpu"), progress=False)
+    searcher = BoolSearcher(index=folder / "hostels", progress=False)
+    page = serve(Engine(lambda: (searcher, None)), (), wait=False)
     yield page.local_url.rstrip("/")
     page.close()
 
@@ -47,12 +75,12 @@ def open_page(address):
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
 
-        def open_window(size=DESKTOP, path="/"):
+        def open_window(size=DESKTOP, path="/", at=address):
             page = browser.new_page(viewport=size)
             page.on("dialog", lambda dialog: (problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
             page.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
             page.on("pageerror", lambda error: problems.append(str(error)))
-            page.goto(address + path)
+            page.goto(at + path)
             return page
 
         yield open_window
@@ -149,6 +177,43 @@ def test_reload_back_and_a_shared_link_show_the_same(open_page, engine):
     page.go_forward()
     expect_query(page, QUERY)
     expect_titles(page, "ours", engine.search(QUERY).after)
+
+
+def test_what_stands_beside_the_results_is_true_of_them(open_page, hostels):
+    page = open_page(at=hostels)
+    ask(page, "hostels without a pool")
+    shown = page.locator("#answer").inner_text()
+    assert "Documents that seem to have “pool” rank lower." in shown
+    for title in page.locator("#ours .broken .title, #plain .broken .title").all_inner_texts():
+        assert title in ("Alpenblick", "Nordlicht")
+    assert page.locator("#plain .broken").count() > page.locator("#ours .broken").count()
+    count = page.locator("#plain .broken").count()
+    assert page.locator("#plain .count").inner_text() == f"{count} of 10 seem to have “pool”"
+
+    ask(page, "bar on the roof")  # no operator, and the lists differ: documents are read
+    assert "plain encoder." not in page.locator("#answer").inner_text()
+    assert page.locator("#ours .count").inner_text() == "what documents say counts too"
+
+    for number in range(4):
+        page.click(f"[data-word='{number}']")
+    page.wait_for_selector("text=Every word is excluded, so there is nothing to search for.")
+    assert page.locator("#answer li").count() == 0
+    assert "“”" not in page.locator("#answer").inner_text()
+
+
+def test_former_colonies_are_counted_as_what_they_are(open_page):
+    from boolbert.search import BoolSearcher
+    from boolbert.serve.engine import Engine
+
+    page = serve(Engine(lambda: (BoolSearcher(progress=False), None)), (), wait=False)
+    try:
+        window = open_page(at=page.local_url.rstrip("/"))
+        ask(window, "landlocked countries in Africa that are not former British colonies")
+        assert window.locator("#ours .count").inner_text() == "0 of 10 are former British colonies"
+        assert window.locator("#plain .count").inner_text().endswith(" of 10 are former British colonies")
+        assert window.locator("#plain .broken").count() > 0
+    finally:
+        page.close()
 
 
 def test_a_server_that_was_away_takes_nothing_from_the_page(open_page):
