@@ -95,7 +95,7 @@ class Explanation:
     @property
     def wants_something(self) -> bool:
         """Whether the query has words that neither are excluded nor say so."""
-        return any(not word.excluded and word.cue != "not" and word.text.isalnum() for word in self.reading.words)
+        return any(not word.excluded and word.cue != "not" for word in self.reading.words)
 
     @property
     def notes(self) -> list[str]:
@@ -126,7 +126,7 @@ class Explanation:
         what = listed(self.reading.excluded, "or")
         if not what or not (self.penalty or self.not_weight or self.reading.kind == "property"):
             return ""
-        if all(word.excluded for word in self.reading.words):
+        if all(word.excluded for word in self.reading.words if word.text.isalnum()):
             return "Every word is excluded, so there is nothing to search for."
         if self.reading.kind == "property":
             return f"What is denied is a property of the answer, so documents may speak of {what}."

@@ -55,7 +55,7 @@ def _answer(asked: Asked, collection: Collection | None, found: Explanation, sec
         if found.plain_name == "plain encoder"
         else found.plain_name
     )
-    nothing = all(word.excluded for word in reading.words)  # is left to search for
+    nothing = all(word.excluded for word in reading.words if word.text.isalnum())  # is left to search for
     columns = [
         _column("ours", "Bool-BERT", found.violations(found.after) or _obeyed(found), found.after),
         _column("plain", "Plain encoder", found.violations(found.before) or plain, found.before),
