@@ -71,7 +71,7 @@ def _answer(asked: Asked, collection: Collection | None, found: Explanation, sec
         "columns": [] if nothing else columns,
         "composition": found.composition,
         "strength": found.not_weight,
-        "as_learned": asked.link(strength=None),
+        "as_learned": asked.link(strength=None) if found.not_weight is not None and asked.strength is not None else "",
         "seconds": seconds,
         "more": k and (asked.link(k=k), k - asked.k),
     }

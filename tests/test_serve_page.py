@@ -216,6 +216,40 @@ def test_former_colonies_are_counted_as_what_they_are(open_page):
         page.close()
 
 
+def test_how_strongly_to_exclude_is_set_by_arrow_keys_and_by_typing(open_page, engine):
+    page = open_page()
+    ask(page, QUERY)
+    learned = engine.search(QUERY)
+    page.focus("#range")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_selector("text=You have set how strongly to exclude")
+    strength = int(page.input_value("#range"))
+    assert page.input_value("#strength") == str(strength)
+    expect_titles(page, "ours", engine.search(QUERY, strength=strength / 100).after)
+    assert page.evaluate("document.activeElement.id") == "range"
+
+    page.fill("#strength", "100")  # without leaving the field
+    page.wait_for_selector("text=− 1.00 ×")
+    assert page.input_value("#range") == "100"
+    expect_titles(page, "ours", engine.search(QUERY, strength=1.0).after)
+
+    page.fill("#strength", "700")
+    page.wait_for_selector(".error")
+    assert page.locator(".error").all_inner_texts() == ["How strongly to exclude goes from 0 to 100, got 700"]
+    page.fill("#strength", "7")
+    page.wait_for_selector("text=− 0.07 ×")
+    assert page.locator(".error").count() == 0
+
+    page.click("text=As learned")
+    page.wait_for_selector("text=You have set", state="detached")
+    expect_titles(page, "ours", learned.after)
+    assert page.input_value("#strength") == ""
+    assert abs(int(page.input_value("#range")) - 100 * learned.not_weight) <= 2.5  # its steps are of 5
+    ask(page, "books")  # excludes nothing: there is nothing to set
+    assert not page.is_visible("#range")
+
+
 def test_a_server_that_was_away_takes_nothing_from_the_page(open_page):
     page = open_page()
     ask(page, QUERY)
