@@ -316,14 +316,37 @@ def test_examples_fill_the_box_and_ask(open_page):
     assert page.input_value("#query") == EXAMPLES[1]
 
 
-def test_it_fits_on_a_phone(open_page):
-    page = open_page(PHONE)
-    ask(page, "films " * 40 + "but not about " + "w" * 200)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    left, right = (page.locator(one).bounding_box() for one in ("#ours", "#plain"))
-    assert left["y"] == right["y"]
-    assert left["x"] + left["width"] <= right["x"]
-    assert right["x"] + right["width"] <= PHONE["width"]
+def test_it_fits_on_a_phone(open_page, hostels):
+    for at, query in ((None, "films " * 40 + "but not about " + "w" * 200), (hostels, "hostels without a pool")):
+        page = open_page(PHONE, **({"at": at} if at else {}))
+        ask(page, query.strip())
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert page.is_visible("#ours")
+        assert not page.is_visible("#plain")
+        assert page.locator("#ours .title").first.bounding_box()["width"] > 50
+        assert page.locator("#ours ol").bounding_box()["width"] > 340
+        page.click(".switch")
+        assert page.is_visible("#plain")
+        assert not page.is_visible("#ours")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert page.locator("#plain .broken").count() > 0
+    ask(page, "hostels without a bar")  # the switch stays as it is
+    assert page.is_visible("#plain")
+    assert page.locator("#ours li").count() == page.locator("#plain li").count() == 10
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP])
+def test_what_a_cue_is_stands_beside_it_and_over_nothing(open_page, size):
+    page = open_page(size)
+    for query in ("films -war", "books about war " * 3 + "but not about films"):
+        ask(page, query.strip())
+        query_end = page.locator(".query").bounding_box()
+        hint = page.locator(".hint").bounding_box()
+        assert query_end["y"] + query_end["height"] <= hint["y"]
+        cue = page.locator(".run.cue").last
+        label = cue.evaluate("node => getComputedStyle(node, '::after').position")
+        assert label == "static"  # in the line, so that it takes room
+        assert cue.evaluate("node => getComputedStyle(node, '::after').whiteSpace") == "nowrap"
 
 
 def test_what_is_typed_is_text(open_page):

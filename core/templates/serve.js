@@ -11,11 +11,15 @@ const show = (message) => {
 
 const focusOn = (selector) => (selector && answer.querySelector(selector) || answer).focus({preventScroll: true});
 
+const showPlain = (isOn) => answer.querySelector(".switch")?.setAttribute("aria-pressed", isOn);
+
 const take = (text) => {
   const fresh = new DOMParser().parseFromString(text, "text/html");
   const held = answer.contains(document.activeElement) ? document.activeElement : null;
-  const same = held?.dataset.word && `[data-word="${held.dataset.word}"]`;
+  const same = held?.dataset.word ? `[data-word="${held.dataset.word}"]` : held?.matches(".switch") && ".switch";
+  const isPlain = answer.querySelector(".switch")?.ariaPressed === "true";
   answer.replaceChildren(...fresh.getElementById("answer").childNodes);
+  showPlain(isPlain);
   document.title = fresh.title;
   $("said").textContent = fresh.getElementById("said").textContent;
   $("settings").hidden = fresh.getElementById("settings").hidden;
@@ -58,10 +62,11 @@ form.addEventListener("submit", (event) => {
 });
 
 answer.addEventListener("click", (event) => {
+  if (event.target.closest(".switch")) showPlain(event.target.ariaPressed !== "true");
   const word = event.target.closest("[data-word]");
   if (!word) return;
   word.setAttribute("aria-pressed", word.getAttribute("aria-pressed") !== "true");  // a second click counts with this one
-  const pressed = [...answer.querySelectorAll("[aria-pressed=true]")].map((one) => one.dataset.word);
+  const pressed = [...answer.querySelectorAll("[data-word][aria-pressed=true]")].map((one) => one.dataset.word);
   change({excluded: pressed.join(",") || "none"});
 });
 
