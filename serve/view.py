@@ -2,8 +2,10 @@
 
 import base64
 import hashlib
-from collections.abc import Sequence
-from itertools import count
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from .engine import LONGEST_SERVED_QUERY, MOST, Collection
 
 SHOWN = 800  # letters of a result's text
 SCRIPT = (Path(__file__).parent.parent / "core" / "templates" / "serve.js").read_text(encoding="utf-8")
+_FLAGS = re.compile(r"; --[^.;]*")  # what the command line has for it
+_GAP = re.compile(r" +([,;])")
 # The browser runs the page's own script and no other, whatever a document says.
 POLICY = (
     "default-src 'none'; connect-src 'self'; img-src 'self' data:; style-src 'unsafe-inline'; form-action 'self'; "
@@ -50,24 +54,24 @@ def page_html(
 
 def _answer(asked: Asked, collection: Collection | None, found: Explanation, seconds: float) -> dict[str, Any]:
     reading = found.reading
+    takes_words = collection is None or collection.takes_words
     plain = (
-        "its encoder alone, which does not know AND, OR and NOT"
-        if found.plain_name == "plain encoder"
-        else found.plain_name
+        "by an encoder that does not know AND, OR and NOT" if found.plain_name == "plain encoder" else found.plain_name
     )
     nothing = all(word.excluded for word in reading.words if word.text.isalnum())  # is left to search for
     columns = [
         _column("ours", "Bool-BERT", found.violations(found.after) or _obeyed(found), found.after),
-        _column("plain", "Plain encoder", found.violations(found.before) or plain, found.before),
+        _column("plain", "Plain search", found.violations(found.before) or plain, found.before),
     ]
     k = min(asked.k + RESULTS, MOST) if len(found.after) == asked.k < MOST else 0
     return {
-        "word_groups": _word_groups(reading),
+        "word_groups": _word_groups(reading, takes_words),
         "rest": reading.rest,
-        "takes_words": collection is None or collection.takes_words,
+        "takes_words": takes_words,
         "by_hand": asked.excluded is not None,
         "as_read": asked.link(excluded=None),
-        "notes": found.notes,
+        "filters": list(_filters(asked, found)),
+        "notes": [_FLAGS.sub("", note) for note in _without_filters(found).notes],
         "columns": [] if nothing else columns,
         "composition": found.composition,
         "strength": found.not_weight,
@@ -75,6 +79,18 @@ def _answer(asked: Asked, collection: Collection | None, found: Explanation, sec
         "seconds": seconds,
         "more": k and (asked.link(k=k), k - asked.k),
     }
+
+
+def _without_filters(found: Explanation) -> Explanation:
+    return replace(found, numbers=found.numbers._replace(filters=()))
+
+
+def _filters(asked: Asked, found: Explanation) -> Iterator[tuple[str, str, str]]:
+    """The filters that were read from the query: what each asks for, its words, and the page without them."""
+    for words, own in groupby(found.numbers.filters, lambda one: one.words):
+        asks = " and ".join(one.where for one in own).replace("<=", "≤").replace(">=", "≥")
+        left = _GAP.sub(r"\1", " ".join(found.reading.text.replace(words, " ", 1).split())).strip(" ,;")
+        yield asks, words, asked.link(query=left, excluded=None, k=RESULTS) if left else ""
 
 
 def _column(id: str, name: str, about: str, changes: Sequence[Change]) -> dict[str, Any]:
@@ -114,7 +130,7 @@ def _obeyed(explanation: Explanation) -> str:
     return "what documents say counts too" if has_evidence else "no AND, OR or NOT in the query"
 
 
-def _word_groups(reading: Query) -> list[dict[str, Any]]:
+def _word_groups(reading: Query, takes_words: bool) -> list[dict[str, Any]]:
     """The groups of words, each word with its number and what stands before it in its group."""
     groups, numbers = [], count()
     for group in reading.word_groups:
@@ -122,7 +138,13 @@ def _word_groups(reading: Query) -> list[dict[str, Any]]:
         ends = [group.words[0].start, *(word.end for word in group.words)]
         gaps = (reading.text[end : word.start] for end, word in zip(ends, group.words, strict=False))
         words = [
-            {"gap": gap, "number": next(numbers), "text": word.text, "excluded": word.excluded}
+            {
+                "gap": gap,
+                "number": next(numbers),
+                "text": word.text,
+                "excluded": word.excluded,
+                "is_clickable": takes_words and any(map(str.isalnum, word.text)),
+            }
             for gap, word in zip(gaps, group.words, strict=True)
         ]
         role, label = (f"cue {group.role}", group.role.upper()) if is_cue else (group.role, "")

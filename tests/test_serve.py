@@ -283,7 +283,7 @@ def counts_of(found):
 def test_results_are_counted_and_marked_where_it_is_known(engine):
     found = engine.search(QUERY, 4)
     (excluded,) = (one.text for one in found.reading.excluded)
-    assert counts_of(found)[0] == ["obeys NOT", "its encoder alone, which does not know AND, OR and NOT"]
+    assert counts_of(found)[0] == ["obeys NOT", "by an encoder that does not know AND, OR and NOT"]
     before = [change._replace(hit=replace(change.hit, violates=True)) for change in found.before]
     after = [change._replace(hit=replace(change.hit, violates=not row)) for row, change in enumerate(found.after)]
     counts, tree = counts_of(replace(found, before=before, after=after))

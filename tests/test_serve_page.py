@@ -230,7 +230,7 @@ def test_how_strongly_to_exclude_is_set_by_arrow_keys_and_by_typing(open_page, e
     assert page.evaluate("document.activeElement.id") == "range"
 
     page.fill("#strength", "100")  # without leaving the field
-    page.wait_for_selector("text=− 1.00 ×")
+    page.wait_for_selector("text=− 1.00 ×", state="attached")
     assert page.input_value("#range") == "100"
     expect_titles(page, "ours", engine.search(QUERY, strength=1.0).after)
 
@@ -238,7 +238,7 @@ def test_how_strongly_to_exclude_is_set_by_arrow_keys_and_by_typing(open_page, e
     page.wait_for_selector(".error")
     assert page.locator(".error").all_inner_texts() == ["How strongly to exclude goes from 0 to 100, got 700"]
     page.fill("#strength", "7")
-    page.wait_for_selector("text=− 0.07 ×")
+    page.wait_for_selector("text=− 0.07 ×", state="attached")
     assert page.locator(".error").count() == 0
 
     page.click("text=As learned")
@@ -248,6 +248,39 @@ def test_how_strongly_to_exclude_is_set_by_arrow_keys_and_by_typing(open_page, e
     assert abs(int(page.input_value("#range")) - 100 * learned.not_weight) <= 2.5  # its steps are of 5
     ask(page, "books")  # excludes nothing: there is nothing to set
     assert not page.is_visible("#range")
+
+
+def test_the_page_speaks_of_its_own_documents_in_a_persons_words(open_page, hostels):
+    page = open_page(at=hostels)
+    assert page.title() == "Bool-BERT"
+    assert "“Alpenblick”" in page.get_attribute("#query", "placeholder")
+    for query in ("hostels under 50 euros without a pool", "hostels with 3 or 4 stars", "hostels opened before 1990"):
+        ask(page, query)
+        assert page.title() == f"{query} · Bool-BERT"
+        shown = page.locator("body").inner_text()
+        for word in ("--", "query vector", "NOT excludes", "encoder's list", "gate"):
+            assert word not in shown
+    page.fill("#query", "long " * 1000)
+    page.press("#query", "Enter")
+    page.wait_for_selector(".error")
+    assert page.locator(".error").inner_text() == "The query has 5,000 letters; at most 500 are read here."
+    assert len(page.input_value("#query")) == 5000  # nothing of it is taken away
+
+
+def test_a_filter_is_taken_off_by_a_click(open_page, hostels):
+    page = open_page(at=hostels)
+    ask(page, "hostels under 50 euros, without a pool")
+    cheap = {title for title, _, price, _ in HOSTELS if price < 50}
+    titles = page.locator("#ours .title")
+    assert set(titles.all_inner_texts()) == cheap
+    page.click("text=price < 50")
+    expect_query(page, "hostels, without a pool")
+    assert page.input_value("#query") == "hostels, without a pool"
+    assert titles.count() == 10
+    assert pressed(page) == ["pool"]
+    page.go_back()
+    page.wait_for_selector("text=price < 50")
+    assert set(titles.all_inner_texts()) == cheap
 
 
 def test_a_server_that_was_away_takes_nothing_from_the_page(open_page):
@@ -302,7 +335,7 @@ def test_a_reader_asks_clicks_and_compares(open_page, engine):
     expect_titles(page, "ours", found.after)
 
     page.fill("#strength", "90")
-    page.wait_for_selector("text=− 0.90 ×")
+    page.wait_for_selector("text=− 0.90 ×", state="attached")
     page.locator("#ours summary").first.click()
     assert (
         page.locator("#ours details[open] .text").inner_text() == engine.search(QUERY, strength=0.9).after[0].hit.text

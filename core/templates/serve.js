@@ -63,11 +63,14 @@ form.addEventListener("submit", (event) => {
 
 answer.addEventListener("click", (event) => {
   if (event.target.closest(".switch")) showPlain(event.target.ariaPressed !== "true");
-  const word = event.target.closest("[data-word]");
+  const word = event.target.closest("button[data-word]");
   if (!word) return;
   word.setAttribute("aria-pressed", word.getAttribute("aria-pressed") !== "true");  // a second click counts with this one
-  const pressed = [...answer.querySelectorAll("[data-word][aria-pressed=true]")].map((one) => one.dataset.word);
-  change({excluded: pressed.join(",") || "none"});
+  const words = [...answer.querySelectorAll("[data-word]")];
+  const isPressed = (one) => one?.ariaPressed === "true";
+  // A sign between two excluded words is excluded with them.
+  const pressed = words.filter((one, at) => isPressed(one) || (!one.ariaPressed && isPressed(words[at - 1]) && isPressed(words[at + 1])));
+  change({excluded: pressed.map((one) => one.dataset.word).join(",") || "none"});
 });
 
 document.addEventListener("click", (event) => {
