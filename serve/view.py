@@ -22,6 +22,7 @@ from .engine import LONGEST_SERVED_QUERY, MOST, Collection
 SHOWN = 800  # letters of a result's text
 SCRIPT = (Path(__file__).parent.parent / "core" / "templates" / "serve.js").read_text(encoding="utf-8")
 _FLAGS = re.compile(r"; --[^.;]*")  # what the command line has for it
+_NUMBERED = re.compile(r" \[[^\]]*\]$")  # what tells documents of one title apart
 _GAP = re.compile(r" +([,;])")
 # The browser runs the page's own script and no other, whatever a document says.
 POLICY = (
@@ -95,8 +96,11 @@ def _filters(asked: Asked, found: Explanation) -> Iterator[tuple[str, str, str]]
 
 def _column(id: str, name: str, about: str, changes: Sequence[Change]) -> dict[str, Any]:
     """A ranking, each result with the clause that decided and a line of its text."""
-    reasons = [deciding(change.hit) for change in changes]
-    shown = [(one, why, line_of(one.hit, why.clause if why else "")) for one, why in zip(changes, reasons, strict=True)]
+    shown = []
+    for change in changes:
+        hit, why = change.hit, deciding(change.hit)
+        line = line_of(hit, why.clause if why else "")
+        shown.append({"change": change, "why": why, "line": line, "fields": _fields(hit), "text": marked(hit)})
     return {"id": id, "name": name, "about": about, "shown": shown}
 
 
@@ -108,18 +112,51 @@ def deciding(hit: Hit) -> Reason | None:
 
 
 def line_of(hit: Hit, clause: str = "") -> str:
-    """What a result's text says behind its title, and behind the clause that is shown already, where it begins so.
+    """What a result's text says beside its title and the clause that is shown already.
 
     >>> line_of(Hit(1, 0.5, 0, "Tent 004", "Tent 004 (colour: red). A tent for two.", 0.5))
     '(colour: red). A tent for two.'
-    >>> line_of(Hit(1, 0.5, 0, "Fiji", "Fiji is an island. It has a king.", 0.5), "Fiji is an island.")
-    'It has a king.'
+    >>> line_of(Hit(1, 0.5, 0, "Fiji", "Fiji is an island. It has a king. It is warm.", 0.5), "It has a king.")
+    'Fiji is an island. … It is warm.'
     """
     text = hit.text.strip()
-    rest = text.removeprefix(hit.title)
+    rest = text.removeprefix(_NUMBERED.sub("", hit.title))
     if rest.lstrip(" ")[:1] in tuple(".:(\n"):  # else the title is the sentence's first word
         text = rest.lstrip(" .:\n") or text
-    return text.removeprefix(clause).lstrip() or text
+    pieces = text.split(clause, 1) if clause else [text]
+    return " … ".join(piece.strip() for piece in pieces if piece.strip(" .\n"))
+
+
+def marked(hit: Hit) -> list[tuple[str, str]]:
+    """A result's text in pieces, each with what it says of the query: "for", "against", "denied" or nothing.
+
+    >>> said = (Reason("pool", "denied", "No pool.", 7, 15, 0.9),)
+    >>> marked(Hit(1, 0.5, 0, "Inn", "Inn 7. No pool. A bar.", 0.5, reasons=said))
+    [('Inn 7. ', ''), ('No pool.', 'denied'), (' A bar.', '')]
+    """
+    pieces, end = [], 0
+    text = re.sub(r"\s", " ", hit.text[:SHOWN])
+    for one in sorted(hit.reasons, key=lambda reason: reason.start):
+        if one.start >= end and one.start < len(text):
+            pieces += [(text[end : one.start], ""), (text[one.start : one.end], one.says)]
+            end = one.end
+    return [*pieces, (text[end:] + " …" * (len(hit.text) > SHOWN), "")]
+
+
+def _fields(hit: Hit) -> str:
+    """What a result has in its columns.
+
+    >>> _fields(Hit(1, 0.5, 0, "Inn", "", 0.5, fields={"price": 45.0, "tags": ["bar", "lake"], "city": None}))
+    'price 45 · tags bar, lake'
+    """
+    found = []
+    for name, value in hit.fields.items():
+        values = value if isinstance(value, list | tuple) else [value]
+        shown = ", ".join(
+            f"{one:.12g}" if isinstance(one, float) else str(one) for one in values if one not in (None, "")
+        )
+        found += [f"{name} {shown}"] if shown else []
+    return " · ".join(found)
 
 
 def _obeyed(explanation: Explanation) -> str:

@@ -320,12 +320,18 @@ def test_each_result_shows_the_clause_that_decided_and_a_line_of_its_text(engine
         Reason("tents", "for", "A tent for two", 17, 31, 0.9),
         Reason("hood", "against", "It has a hood", 33, 46, 0.6),
     )
-    hits = [replace(found.after[0].hit, title="Alpina tent 004", text=text, reasons=some) for some in (reasons, ())]
+    own = {"title": "Alpina tent 004", "text": text, "fields": {"price": 45.0, "tags": ["bar"]}}
+    hits = [replace(found.after[0].hit, reasons=some, **own) for some in (reasons, ())]
     after = [change._replace(hit=hit) for change, hit in zip(found.after, hits, strict=True)]
     lines = elements(page_html(ASKED, found=replace(found, before=[], after=after))).findall(".//*[@class='lines']")
     assert [["".join(line.itertext()) for line in one] for one in lines] == [
-        ["− hood: It has a hood", "A tent for two. It has a hood."],
-        ["A tent for two. It has a hood."],
+        ["price 45 · tags bar", "− hood: It has a hood", "A tent for two."],
+        ["price 45 · tags bar", "A tent for two. It has a hood."],
+    ]
+    marks = elements(page_html(ASKED, found=replace(found, before=[], after=after))).findall(".//mark")
+    assert [(mark.get("class"), mark.text) for mark in marks] == [
+        ("for", "A tent for two"),
+        ("against", "It has a hood"),
     ]
 
 

@@ -283,6 +283,33 @@ def test_a_filter_is_taken_off_by_a_click(open_page, hostels):
     assert set(titles.all_inner_texts()) == cheap
 
 
+def test_the_page_is_as_wide_with_results_as_without(open_page, hostels):
+    page = open_page(at=hostels)
+    widths = [page.locator("#answer").bounding_box()["width"]]
+    for query in ("hostels without a pool", "long " * 200):
+        page.fill("#query", query)
+        page.press("#query", "Enter")
+        page.wait_for_selector(".error" if query.startswith("long") else "#ours li")
+        widths.append(page.locator("#answer").bounding_box()["width"])
+    assert widths == [widths[0]] * 3
+    assert widths[0] > 900
+
+
+def test_a_snippet_is_grey_and_says_what_the_reason_does_not(open_page, hostels):
+    page = open_page(at=hostels)
+    ask(page, "hostels without a pool")
+    title, snippet = page.locator("#ours .title").first, page.locator("#ours .snippet").first
+    colour = "node => getComputedStyle(node).color"
+    assert snippet.evaluate(colour) != title.evaluate(colour)
+    for result in page.locator("#ours li, #plain li").all():
+        for clause in result.locator("summary q").all_text_contents():
+            assert all(clause not in text for text in result.locator(".snippet").all_text_contents())
+    first = page.locator("#ours li", has_text="Zum Anker").first
+    assert "price 28 · city Linz" in first.inner_text()
+    first.locator("summary").click()
+    assert "No pool." in first.locator("mark.denied").all_inner_texts()
+
+
 def test_a_server_that_was_away_takes_nothing_from_the_page(open_page):
     page = open_page()
     ask(page, QUERY)
