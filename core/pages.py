@@ -31,5 +31,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,  # a name that is not passed is a mistake, not an empty text
     )
-    environment.filters |= {"printable": printable, "fitted": fitted}
+    environment.filters |= {"printable": printable, "fitted": fitted, "number": "{:,}".format}
     return environment

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from boolbert.boolean import OPERATORS
+from boolbert.boolean.query import listed
 from boolbert.core.pages import render
 from boolbert.search import Explanation, Query
 from boolbert.search.answer import Hit
@@ -50,6 +51,7 @@ def page_html(
         answer=found and _answer(asked, collection, found, seconds),
         script=SCRIPT,
         error=error,
+        said=error or (_said(found) if found else ""),
     )
 
 
@@ -78,7 +80,7 @@ def _answer(asked: Asked, collection: Collection | None, found: Explanation, sec
         "strength": found.not_weight,
         "as_learned": asked.link(strength=None) if found.not_weight is not None and asked.strength is not None else "",
         "seconds": seconds,
-        "more": k and (asked.link(k=k), k - asked.k),
+        "more": k and (asked.link(k=k), asked.k + 1),
     }
 
 
@@ -92,6 +94,12 @@ def _filters(asked: Asked, found: Explanation) -> Iterator[tuple[str, str, str]]
         asks = " and ".join(one.where for one in own).replace("<=", "≤").replace(">=", "≥")
         left = _GAP.sub(r"\1", " ".join(found.reading.text.replace(words, " ", 1).split())).strip(" ,;")
         yield asks, words, asked.link(query=left, excluded=None, k=RESULTS) if left else ""
+
+
+def _said(found: Explanation) -> str:
+    """What a screen reader says of an answer."""
+    count, excluded = len(found.after), listed(found.reading.excluded, "or")
+    return f"{count} result{'s' * (count != 1)}{f', {excluded} excluded' if excluded else ''}"
 
 
 def _column(id: str, name: str, about: str, changes: Sequence[Change]) -> dict[str, Any]:

@@ -75,8 +75,8 @@ def open_page(address):
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
 
-        def open_window(size=DESKTOP, path="/", at=address):
-            page = browser.new_page(viewport=size)
+        def open_window(size=DESKTOP, path="/", at=address, **how):
+            page = browser.new_page(viewport=size, **how)
             page.on("dialog", lambda dialog: (problems.append(f"dialog: {dialog.message}"), dialog.dismiss()))
             page.on("console", lambda m: problems.append(m.text) if m.type in ("error", "warning") else None)
             page.on("pageerror", lambda error: problems.append(str(error)))
@@ -147,7 +147,7 @@ def test_each_of_two_words_that_are_clicked_at_once_counts(open_page, engine, mo
     slow_down(monkeypatch, engine, 0.5, "films and books")
     page.click("[data-word='0']")
     page.click("[data-word='2']")
-    page.wait_for_function("new URLSearchParams(location.search).get('excluded') === '0,2'")
+    page.wait_for_function("() => new URLSearchParams(location.search).get('excluded') === '0,2'")
     expect_titles(page, "ours", found.after)
     assert pressed(page) == ["films", "books"]
 
@@ -308,6 +308,74 @@ def test_a_snippet_is_grey_and_says_what_the_reason_does_not(open_page, hostels)
     assert "price 28 · city Linz" in first.inner_text()
     first.locator("summary").click()
     assert "No pool." in first.locator("mark.denied").all_inner_texts()
+
+
+def tab_to(page, selector):
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement.matches(selector)", selector):
+            return
+    raise AssertionError(f"Tab does not reach {selector}")
+
+
+def test_everything_is_reached_and_said_without_a_mouse(open_page, hostels):
+    page = open_page(at=hostels)
+    tab_to(page, "#query")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.type("hostels without a pool")
+    page.keyboard.press("Enter")
+    expect_query(page, "hostels without a pool")
+    assert page.locator("[role=status]").inner_text() == "10 results, “pool” excluded"
+
+    tab_to(page, "#range")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    tab_to(page, "[data-word='0']")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelector('[role=status]').textContent.includes('hostels')")
+    assert page.evaluate("document.activeElement.dataset.word") == "0"  # where the reader was
+    page.keyboard.press("Space")
+    expect_query(page, "hostels without a pool")
+    assert pressed(page) == ["pool"]
+
+    tab_to(page, ".more a")
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.querySelectorAll('#ours li').length === 20")
+    assert page.evaluate("document.activeElement.innerText.startsWith('11')")  # the first that is new
+    page.keyboard.press("Enter")
+    assert page.locator("#ours li:nth-child(11) details[open]").count() == 1
+
+
+@pytest.mark.parametrize("how", [{}, {"color_scheme": "dark"}, {"forced_colors": "active"}])
+def test_axe_finds_nothing(open_page, hostels, how, tmp_path):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="AXE DID NOT LOOK: it is missing").Axe()
+    options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+    paths = ("/", "/?q=hostels+-pool+under+90+euros&strength=40&excluded=0,2", "/?q=bar&k=x")
+    for width in (320, 390, 1280, 1920):
+        for path in paths:
+            page = open_page({"width": width, "height": 900}, path, hostels, **how)
+            found = axe.run(page, options=options).response["violations"]
+            assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], (width, path)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            page.close()
+
+
+def test_more_results_come_on_demand_and_the_box_is_cleared_by_a_click(open_page, hostels):
+    page = open_page(at=hostels)
+    assert "20 documents of “hostels”" in page.locator("#answer").inner_text()
+    assert not page.is_visible("text=Show more results")
+    ask(page, "hostels without a pool")
+    assert re.search(r"20 documents of “hostels”, searched in \d+\.\d\d s", page.locator("#answer").inner_text())
+    page.click("text=Show more results")
+    page.wait_for_function("() => document.querySelectorAll('#ours li').length === 20")
+    assert page.locator("#ours .rank").last.inner_text() == "20"
+    page.reload()
+    assert page.locator("#ours li").count() == 20
+
+    page.click("[aria-label=Clear]")
+    page.wait_for_selector("#ours", state="detached")
+    assert page.input_value("#query") == ""
+    assert page.evaluate("document.activeElement.id") == "query"
+    assert page.evaluate("location.search") == ""
 
 
 def test_a_server_that_was_away_takes_nothing_from_the_page(open_page):

@@ -1,7 +1,7 @@
 /* The page without loading it anew. What is shown is what the address asks for: whatever is typed or clicked gives a new
    address, and the latest one wins; an older one that is still being answered is given up. */
 const $ = (id) => document.getElementById(id);
-const form = $("form"), box = $("query"), answer = $("answer");
+const form = $("form"), box = $("query"), answer = $("answer"), clear = form.querySelector(".clear");
 let running = null, asked = location.search;
 
 const show = (message) => {
@@ -13,7 +13,7 @@ const focusOn = (selector) => (selector && answer.querySelector(selector) || ans
 
 const showPlain = (isOn) => answer.querySelector(".switch")?.setAttribute("aria-pressed", isOn);
 
-const take = (text) => {
+const take = (text, focus) => {
   const fresh = new DOMParser().parseFromString(text, "text/html");
   const held = answer.contains(document.activeElement) ? document.activeElement : null;
   const same = held?.dataset.word ? `[data-word="${held.dataset.word}"]` : held?.matches(".switch") && ".switch";
@@ -25,16 +25,17 @@ const take = (text) => {
   $("settings").hidden = fresh.getElementById("settings").hidden;
   for (const field of form.querySelectorAll("#range, #strength, #violations"))
     if (field !== document.activeElement) field.value = fresh.getElementById(field.id)?.value ?? "";
-  if (held) focusOn(same);
+  if (focus || held) focusOn(focus || same);
 };
 
-const go = async (search, {replaces = search === asked, isBack = false} = {}) => {
+const go = async (search, {replaces = search === asked, isBack = false, focus} = {}) => {
   running?.abort();
   const own = running = new AbortController();
   asked = search;
   const query = new URLSearchParams(search).get("q") ?? "";
   if (box.value !== query && document.activeElement !== box || isBack) box.value = query;
   if (!isBack) history[replaces ? "replaceState" : "pushState"](null, "", location.pathname + search);
+  clear.hidden = !box.value;
   document.body.setAttribute("aria-busy", "true");
   try {
     if (query.length > Number(form.dataset.longest))
@@ -42,7 +43,7 @@ const go = async (search, {replaces = search === asked, isBack = false} = {}) =>
     const response = await fetch(location.pathname + search, {signal: own.signal});
     const text = await response.text();
     if (own !== running) return;
-    if (response.headers.get("content-type")?.startsWith("text/html")) take(text); else show(text);
+    if (response.headers.get("content-type")?.startsWith("text/html")) take(text, focus); else show(text);
   } catch {
     if (own === running && !own.signal.aborted) show("The server does not answer; try again in a moment.");
   } finally {
@@ -77,8 +78,11 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("a[href^='?']");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   event.preventDefault();
-  go(link.search);
+  if (link === clear) box.value = "", box.focus();
+  go(link.search, {focus: link.dataset.focus});
 });
+
+box.addEventListener("input", () => clear.hidden = !box.value);
 
 let later;
 const set = (values) => {
