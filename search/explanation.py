@@ -131,7 +131,9 @@ class Explanation:
         if self.reading.kind == "property":
             return f"What is denied is a property of the answer, so documents may speak of {what}."
         has_evidence = any(change.hit.reasons for change in self.after)
-        how = "about" if self.reading.kind == "topic" else "that seem to have" if has_evidence else "similar to"
+        is_known = any(change.hit.violates is not None for change in self.after)
+        how = "that seem to have" if has_evidence else "similar to"
+        how = "about" if self.reading.kind == "topic" else "that are" if is_known else how
         return f"Documents {how} {what} rank lower."
 
     def violations(self, changes: Sequence[Change]) -> str:

@@ -43,6 +43,8 @@ class Page:
 
     async def __call__(self, request: Request) -> Response:
         """The answer to a request. A search that was given up while it waited for its turn is not begun."""
+        if request.method == "HEAD":  # is the server there?
+            return _html("")
         asked = Asked.of(request.query_params)
         if not asked.query:
             return _html(await run_in_threadpool(self.shown, asked))
@@ -118,6 +120,7 @@ def serve(
         os.environ["FORWARDED_ALLOW_IPS"] = trusted_proxy
     else:
         os.environ.setdefault("FORWARDED_ALLOW_IPS", "")  # uvicorn would believe every program of this machine
+    engine.collection()  # opens it, so that no request has to wait for that
     api = build_api(engine)
     api.launch(
         server_name=host,

@@ -126,13 +126,16 @@ def line_of(hit: Hit, clause: str = "") -> str:
     '(colour: red). A tent for two.'
     >>> line_of(Hit(1, 0.5, 0, "Fiji", "Fiji is an island. It has a king. It is warm.", 0.5), "It has a king.")
     'Fiji is an island. … It is warm.'
+    >>> line_of(Hit(1, 0.5, 0, "Fiji", "A monarchy, Fiji has a king.", 0.5), "A monarchy")
+    'Fiji has a king.'
     """
     text = hit.text.strip()
     rest = text.removeprefix(_NUMBERED.sub("", hit.title))
     if rest.lstrip(" ")[:1] in tuple(".:(\n"):  # else the title is the sentence's first word
         text = rest.lstrip(" .:\n") or text
     pieces = text.split(clause, 1) if clause else [text]
-    return " … ".join(piece.strip() for piece in pieces if piece.strip(" .\n"))
+    pieces = [pieces[0].strip(), *(piece.lstrip(" ,;:.\n").rstrip() for piece in pieces[1:])]
+    return " … ".join(piece for piece in pieces if piece.strip("."))
 
 
 def marked(hit: Hit) -> list[tuple[str, str]]:

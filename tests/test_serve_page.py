@@ -201,6 +201,17 @@ def test_what_stands_beside_the_results_is_true_of_them(open_page, hostels):
     assert "“”" not in page.locator("#answer").inner_text()
 
 
+def test_a_model_that_is_slow_to_open_does_not_keep_the_page_from_starting(engine):
+    """Gradio gives its own server up that does not answer within some seconds."""
+    from boolbert.serve.engine import Engine
+
+    page = serve(Engine(lambda: (time.sleep(20), engine.open_searchers())[1]), (), wait=False)
+    try:
+        assert asked(page.local_url.rstrip("/")) == 200
+    finally:
+        page.close()
+
+
 def test_former_colonies_are_counted_as_what_they_are(open_page):
     from boolbert.search import BoolSearcher
     from boolbert.serve.engine import Engine
@@ -212,6 +223,7 @@ def test_former_colonies_are_counted_as_what_they_are(open_page):
         assert window.locator("#ours .count").inner_text() == "0 of 10 are former British colonies"
         assert window.locator("#plain .count").inner_text().endswith(" of 10 are former British colonies")
         assert window.locator("#plain .broken").count() > 0
+        assert window.is_visible("text=Documents that are “former British colonies” rank lower.")
     finally:
         page.close()
 
