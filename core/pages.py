@@ -4,7 +4,7 @@
 page.html          the frame that all pages share: its style is for a phone as well as a desktop, light or dark
 report.html        an evaluation
 explanation.html   what Bool-BERT makes of a query
-serve.html         parts of the page of `boolbert serve`, with serve.css and serve.js
+serve.html         the page of `boolbert serve`, with serve.css and serve.js
 card.md, run.md    the card of a published model, and the README.md of a run's folder
 """
 
@@ -31,5 +31,5 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,  # a name that is not passed is a mistake, not an empty text
     )
-    environment.filters |= {"printable": printable, "fitted": fitted}
+    environment.filters |= {"printable": printable, "fitted": fitted, "number": "{:,}".format}
     return environment

@@ -41,6 +41,11 @@ class Hit:
         return next((reason for reason in self.reasons if reason.says != "for"), next(iter(self.reasons), None))
 
     @property
+    def is_against(self) -> bool:
+        """Whether it has what the query excludes: as the data knows, or else as a sentence of it says."""
+        return any(one.says == "against" for one in self.reasons) if self.violates is None else self.violates
+
+    @property
     def key(self) -> int | str | None:
         """Identifies the document in its collection: its row, or in a store its id."""
         return self.id if self.row is None else self.row

@@ -21,12 +21,6 @@ from .searcher import BoolSearcher
 if TYPE_CHECKING:
     import torch
 
-# What NOT does, by what it excludes.
-KINDS = {
-    "topic": "NOT excludes a topic: texts about it rank lower.",
-    "set": "NOT excludes a set: its members are taken away.",
-    "property": "NOT negates a property: an answer may speak of it, so the query's vector stays whole.",
-}
 DEPTH = 100  # how far down the other ranking a document is looked for
 
 
@@ -92,11 +86,16 @@ class Explanation:
 
     @property
     def composition(self) -> str:
-        """What the query's vector is made of, in words; "" where it is the plain encoder's."""
-        if self.not_weight is None:
+        """What the query's vector is made of, in words; "" where it is the plain encoder's, or nothing is wanted."""
+        if self.not_weight is None or not self.wants_something:
             return ""
         reading = self.reading
         return f"{quoted(reading.wanted_text)} − {self.not_weight:.2f} × {quoted(reading.excluded_text)}"
+
+    @property
+    def wants_something(self) -> bool:
+        """Whether the query has words that neither are excluded nor say so."""
+        return any(not word.excluded and word.cue != "not" for word in self.reading.words)
 
     @property
     def notes(self) -> list[str]:
@@ -107,17 +106,10 @@ class Explanation:
         if self.reading.truncated:
             notes.append(CUT)
         if not self.reading.operators:
-            notes.append("No operator is on: this is the plain encoder.")
+            notes.append("No AND, OR or NOT is read in this query.")
         elif "not" in self.reading.operators and not self.reading.excluded and self.trained:
-            notes.append("NOT is on, but the model finds nothing that it excludes.")
-        if self.reading.excluded and self.reading.kind is not None:
-            notes.append(KINDS[self.reading.kind])
-        if self.penalty is not None:
-            what = quoted(self.reading.excluded_text)
-            if any(change.hit.reasons for change in self.after):
-                notes.append(f"Documents that have {what} rank lower, documents that say that they do not rank higher.")
-            else:
-                notes.append(f"Documents similar to {what} rank lower.")
+            notes.append("A NOT is read, but nothing that it excludes.")
+        notes += [self._exclusion] if self._exclusion else []
         if self.reading.alternatives:
             how = "each has a vector of its own" if self.vectors > 1 else "the one that a document speaks for counts"
             notes.append(f"OR offers {listed(self.reading.alternatives, 'or')}; {how}.")
@@ -128,13 +120,38 @@ class Explanation:
             notes.append(f"{line[0].upper()}{line[1:]}.")
         return notes
 
-    def violations(self, changes: Sequence[Change]) -> str:
-        """How many of the results are what the query excludes, in words; "" where the data does not know."""
-        known = [change.hit.violates for change in changes]
-        if not known or None in known:
+    @property
+    def _exclusion(self) -> str:
+        """What becomes of documents that have what is excluded; "" where nothing does."""
+        what = listed(self.reading.excluded, "or")
+        if not what or not (self.penalty or self.not_weight or self.reading.kind == "property"):
             return ""
-        names = " or ".join(span.text for span in self.reading.excluded)
-        return f"{sum(map(bool, known))} of {len(known)} are {names}"
+        if all(word.excluded for word in self.reading.words if word.text.isalnum()):
+            return "Every word is excluded, so there is nothing to search for."
+        if self.reading.kind == "property":
+            return f"What is denied is a property of the answer, so documents may speak of {what}."
+        has_evidence = any(change.hit.reasons for change in self.after)
+        is_known = any(change.hit.violates is not None for change in self.after)
+        how = "that seem to have" if has_evidence else "similar to"
+        how = "about" if self.reading.kind == "topic" else "that are" if is_known else how
+        return f"Documents {how} {what} rank lower."
+
+    def violations(self, changes: Sequence[Change]) -> str:
+        """How many of the results have what the query excludes, in words: as the data knows, or else as their
+        sentences say; "" where neither does."""
+        if not changes or not self.reading.excluded or self.reading.kind == "property":
+            return ""
+        known = [change.hit.violates for change in changes]
+        if None not in known:
+            names = " or ".join(span.text for span in self.reading.excluded)
+            return f"{sum(map(bool, known))} of {len(known)} are {names}"
+        if not any(change.hit.reasons for change in self.after):
+            return ""
+        some = changes is self.before and any(
+            change.other is None for change in changes
+        )  # whose sentences are not known
+        has = sum(change.hit.is_against for change in changes)
+        return f"{'at least ' * some}{has} of {len(changes)} seem to have {listed(self.reading.excluded, 'or')}"
 
     @property
     def in_both(self) -> int:
@@ -210,8 +227,14 @@ def compare(
             str(baseline.model.name),
         )
     marked = searcher.violating(reading)  # the plain ranking's own reading excludes nothing
-    hits = (replace(hit, violates=None if marked is None else hit.row in marked) for hit in plain)
-    plain = replace(plain, hits=tuple(hits))
+    said = {hit.key: hit.reasons for hit in (*answer.unsure, *answer)}  # and its search reads nothing
+    plain = replace(
+        plain,
+        hits=tuple(
+            replace(hit, violates=None if marked is None else hit.row in marked, reasons=said.get(hit.key, ()))
+            for hit in plain
+        ),
+    )
     return Explanation(
         reading=reading,
         trained=searcher.model.trained,

@@ -129,7 +129,7 @@ class Canvas:
     def draw_composition(self, y: float) -> float:
         """What the query's vector is made of, and notes for the reader."""
         explanation, reading = self.explanation, self.explanation.reading
-        if explanation.not_weight is not None:
+        if explanation.composition:
             wanted, excluded = (fitted(text, MOST) for text in (reading.wanted_text, reading.excluded_text))
             parts = [("query vector =", SOFT), (wanted, INK), (f"− {explanation.not_weight:.2f} ×", SOFT)]
             y = self.flow([*parts, (excluded, TINTS["not"])], y, MEDIUM) + 0.05
@@ -175,7 +175,7 @@ class Canvas:
 
     def draw_result(self, change: Change, top: float, x: float, *, right: bool) -> None:
         y, rank = top + self.row * (change.rank - 1), str(change.rank)
-        colour, mark = (TINTS["not"], "✗ ") if change.hit.violates else (INK, "")
+        colour, mark = (TINTS["not"], "✗ ") if change.hit.is_against else (INK, "")
         shown = mark + fitted(change.hit.title, 30)
         if right:
             self.text(x + 0.24, y, rank, SMALL, SOFT, ha="right")
@@ -195,5 +195,5 @@ class Canvas:
     def link(self, change: Change, left: int, right: int, top: float) -> None:
         """A line from a rank on the left to one on the right; it leaves the picture where one of them is not shown."""
         ys = [top + self.row * (rank - 1) for rank in (left, right)]
-        colour = TINTS["not"] if change.hit.violates else SOFT
+        colour = TINTS["not"] if change.hit.is_against else SOFT
         self.line([LEFT + 0.12, RIGHT - 0.02], ys, colour, 1.4, alpha=0.55, solid_capstyle="round", gid="link")

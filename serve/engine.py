@@ -7,13 +7,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from boolbert.core.checks import check_count
 from boolbert.core.errors import BoolBertError, check_text
 from boolbert.core.terminal import fitted, printable
 from boolbert.retrieval.exclusion_line import PROMISES
+from boolbert.retrieval.index import Index
 from boolbert.search import BoolSearcher, Explanation
 from boolbert.search.explanation import compare
 
@@ -27,10 +28,23 @@ BUG = "Something went wrong on the server; its log says what."
 UNREADABLE = "The model or the index cannot be read at the moment; the server's log says why."
 # An absolute path, /folder or C:\\folder, or one below a home.
 _PATH = re.compile(r"(?<![\w.])(?:~?/[^\s/]|[A-Za-z]:\\|\\\\)")
+_COUNTRIES = re.compile(r"countries-.+")  # the embedded countries' folder in the cache
 _log = logging.getLogger(__name__)
 
 
 Searchers = tuple[BoolSearcher, BoolSearcher | None]  # Bool-BERT's, and a baseline's if it is another model's
+
+
+@dataclass(frozen=True)
+class Collection:
+    """What is searched: its name, the number of its documents, the title of one, and the shares of violations that it
+    is calibrated for. takes_words: whether words can be excluded by hand."""
+
+    name: str
+    documents: int
+    title: str
+    promises: tuple[float, ...]
+    takes_words: bool
 
 
 class Engine:
@@ -50,6 +64,17 @@ class Engine:
                 # The page explains each query, which a cached model cannot: opened here, and not by the first query.
                 _ = self._opened[0].model.bert
             return self._opened
+
+    def collection(self) -> Collection | None:
+        """What is searched; None where it cannot be opened."""
+        try:
+            searcher, _ = self.open()
+            index = searcher.index
+            title = index[0].title if isinstance(index, Index) and len(index) else ""
+            promises = searcher.line.promises[::-1] if index.about().line else ()
+            return Collection(_name(index), len(index), title, tuple(promises), searcher.is_boolean)
+        except (BoolBertError, OSError):
+            return None
 
     def search(
         self,
@@ -86,6 +111,12 @@ class Engine:
         except OSError:  # the index was moved or built again: opening it says what is missing
             self._opened = None
             return answer()
+
+
+def _name(index: Any) -> str:
+    """What an index or a store is called, without the folders and the addresses of this machine."""
+    name = re.split(r"[/\\]", index.name.rstrip("/\\"))[-1]
+    return _COUNTRIES.sub("countries", name)
 
 
 def error_line(error: Exception) -> str:

@@ -1,26 +1,31 @@
-"""The page itself, in Gradio, and its API.
+"""The page itself, and its API: one address for the page, on Gradio's server, which has the API.
 
 boolbert serve                       # the embedded countries, on http://127.0.0.1:7860
 boolbert serve --index my_index      # a folder of `boolbert index`
 """
 
+import asyncio
 import os
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import gradio as gr
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
-from boolbert.composing_boolbert import PENALISED_SHARE
-from boolbert.core.errors import BoolBertError
-
-from .engine import LONGEST_SERVED_QUERY, Engine, error_line
+from .asked import RESULTS, Asked
+from .engine import Engine, error_line
 from .guard import Guard, own_names
-from .view import CLICKS, CSS, HEAD, error_html, examples_html, reading_html, results_html
+from .view import POLICY, page_html
 
 WAITING = 64  # searches that may wait for their turn; more are refused
-RESULTS = 10
+AT_ONCE = 2  # searches that run
+BUSY = "Many people are searching; try again in a moment."
+GONE = 499  # the status of an answer that nobody waits for
 EXAMPLES = (
     "island countries that are not monarchies",
     "landlocked countries in Africa that are not former British colonies",
@@ -29,66 +34,46 @@ EXAMPLES = (
 )
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What the page shows: a query, its excluded words, whether they were clicked, and a strength if it was set.
+class Page:
+    """What the address of the page answers: the whole page, with the results of what the address asks for."""
 
-    violations: the share of the results that may have what is excluded; None: no line is drawn.
-    """
+    def __init__(self, engine: Engine, examples: Sequence[str]):
+        self.engine, self.examples = engine, examples
+        self.turns, self.waiting = asyncio.Semaphore(AT_ONCE), 0
 
-    query: str = ""
-    excluded: tuple[int, ...] = ()
-    by_hand: bool = False
-    strength: float | None = None
-    violations: float | None = None
-
-    def asks(self, query: str, excluded: tuple[int, ...] = (), by_hand: bool = False) -> "Shown":
-        """Another query, or the same with other words excluded; what was set stays."""
-        return replace(self, query=query, excluded=excluded, by_hand=by_hand)
-
-
-def build_page(engine: Engine, examples: Sequence[str]) -> Any:
-    """The Gradio page over an engine."""
-
-    def show(shown: Shown, request: gr.Request) -> tuple[Any, ...]:
-        excluded = list(shown.excluded) if shown.by_hand else None
+    async def __call__(self, request: Request) -> Response:
+        """The answer to a request. A search that was given up while it waited for its turn is not begun."""
+        if request.method == "HEAD":  # is the server there?
+            return _html("")
+        asked = Asked.of(request.query_params)
+        if not asked.query:
+            return _html(await run_in_threadpool(self.shown, asked))
+        if self.waiting >= WAITING:
+            return _html(await run_in_threadpool(self.shown, asked, error=BUSY))
+        self.waiting += 1
         try:
-            limits = (shown.strength, excluded, shown.violations)
-            found = engine.search(shown.query, RESULTS, *limits, address=_address(request))
+            async with self.turns:
+                if await request.is_disconnected():
+                    return Response(status_code=GONE)
+                return _html(await run_in_threadpool(self.searched, asked, _address(request)))
+        finally:
+            self.waiting -= 1
+
+    def searched(self, asked: Asked, address: str) -> str:
+        """The page with the results of what is asked, or with what is wrong with it."""
+        began = time.perf_counter()
+        try:
+            found = self.engine.search(asked.query, **asked.limits(), address=address)
         except Exception as error:
-            return error_html(error_line(error)), "", gr.skip(), shown
-        words = tuple(number for number, word in enumerate(found.reading.words) if word.excluded)
-        shown = shown.asks(found.reading.text, words, shown.by_hand)
-        slider = gr.skip() if found.not_weight is None else gr.update(value=round(found.not_weight, 2))
-        return reading_html(found, shown.by_hand), results_html(found), slider, shown
+            return self.shown(asked, error=error_line(error))
+        return self.shown(asked, found=found, seconds=time.perf_counter() - began)
 
-    def ask(query: str, shown: Shown, request: gr.Request) -> tuple[Any, ...]:
-        return show(shown.asks(query), request)
+    def shown(self, asked: Asked, **answer: Any) -> str:
+        return page_html(asked, self.engine.collection(), self.examples, **answer)
 
-    def ask_example(shown: Shown, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
-        number = _number(event)
-        if number is None or not 0 <= number < len(examples):
-            return gr.skip(), gr.skip(), gr.skip(), shown, gr.skip()
-        return *show(shown.asks(examples[number]), request), examples[number]
 
-    def click_word(shown: Shown, request: gr.Request, event: gr.EventData) -> tuple[Any, ...]:
-        word = _number(event)
-        if word is None:
-            return gr.skip(), gr.skip(), gr.skip(), shown
-        if word < 0:  # as the model reads it
-            return show(shown.asks(shown.query), request)
-        words = tuple(sorted(set(shown.excluded) ^ {word}))
-        return show(shown.asks(shown.query, words, True), request)
-
-    def set_strength(strength: float, shown: Shown, request: gr.Request) -> tuple[Any, ...]:
-        # Back at the learned strength, the model searches with its penalty again.
-        return again(replace(shown, strength=None if strength == _learned(engine) else strength), request)
-
-    def set_violations(violations: float, shown: Shown, request: gr.Request) -> tuple[Any, ...]:
-        return again(replace(shown, violations=violations or None), request)
-
-    def again(shown: Shown, request: gr.Request) -> tuple[Any, ...]:
-        return show(shown, request) if shown.query else (gr.skip(), gr.skip(), gr.skip(), shown)
+def build_api(engine: Engine) -> Any:
+    """Gradio's app, which has the API alone."""
 
     def search(
         request: gr.Request,
@@ -110,47 +95,9 @@ def build_page(engine: Engine, examples: Sequence[str]) -> Any:
             raise gr.Error(error_line(error), print_exception=False) from None
         return {name: value for name, value in found.items() if name != "attention"}
 
-    with gr.Blocks(title="Bool-BERT", analytics_enabled=False) as page:
-        gr.HTML(HEAD)
-        state = gr.State(Shown())
-        with gr.Row(equal_height=True):
-            query = gr.Textbox(
-                placeholder="islands that are not monarchies",
-                label="Query",
-                show_label=False,
-                max_length=LONGEST_SERVED_QUERY,
-                lines=1,
-                max_lines=3,
-                scale=6,
-                min_width=200,
-                container=False,
-                elem_id="query",
-            )
-            button = gr.Button("Search", variant="primary", scale=1, min_width=90, elem_id="search")
-        tried = gr.HTML(examples_html(examples), js_on_load=CLICKS, visible=bool(examples))
-        reading = gr.HTML(js_on_load=CLICKS, elem_id="reading")
-        slider = gr.Slider(
-            0, 1, value=_learned(engine), step=0.05, label="How strongly to exclude", buttons=[], elem_id="strength"
-        )
-        promises = _promises(engine)
-        line = gr.Radio(
-            [("any", 0.0), *((f"at most {promise:.0%}", promise) for promise in promises)],
-            value=0.0,
-            label="Results that may have what is excluded",
-            visible=bool(promises),
-            elem_id="violations",
-        )
-        results = gr.HTML(js_on_load=None, elem_id="results")
-
-        outputs = [reading, results, slider, state]
-        private: dict[str, Any] = {"outputs": outputs, "api_visibility": "private", "show_progress": "minimal"}
-        gr.on([query.submit, button.click], ask, [query, state], **private)
-        tried.click(ask_example, [state], **{**private, "outputs": [*outputs, query]})
-        reading.click(click_word, [state], **private)
-        slider.release(set_strength, [slider, state], **private)
-        line.input(set_violations, [line, state], **private)
+    with gr.Blocks(title="Bool-BERT", analytics_enabled=False) as api:
         gr.api(search, api_name="search")
-    return page.queue(max_size=WAITING, default_concurrency_limit=2)
+    return api.queue(max_size=WAITING, default_concurrency_limit=AT_ONCE)
 
 
 def serve(
@@ -173,54 +120,32 @@ def serve(
         os.environ["FORWARDED_ALLOW_IPS"] = trusted_proxy
     else:
         os.environ.setdefault("FORWARDED_ALLOW_IPS", "")  # uvicorn would believe every program of this machine
-    page = build_page(engine, examples)
-    page.launch(
+    engine.collection()  # opens it, so that no request has to wait for that
+    api = build_api(engine)
+    api.launch(
         server_name=host,
         server_port=port,
         share=False,
         quiet=True,
         prevent_thread_lock=True,
-        app_kwargs={"middleware": [Middleware(Guard, names=own_names(host, allowed_hosts))]},
-        footer_links=["api"],
+        app_kwargs={
+            "routes": [Route("/", Page(engine, examples).__call__)],  # before Gradio's own page
+            "middleware": [Middleware(Guard, names=own_names(host, allowed_hosts))],
+        },
         ssr_mode=False,
         mcp_server=False,
         run_history=False,
         enable_monitoring=False,
         max_file_size=1,
-        css=CSS,
-        theme=gr.themes.Default(
-            primary_hue="blue", font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]
-        ),
     )
     if wait:
-        print(f"The page is at {page.local_url} (Ctrl-C ends it)", flush=True)
-        page.block_thread()
-    return page
+        print(f"The page is at {api.local_url} (Ctrl-C ends it)", flush=True)
+        api.block_thread()
+    return api
 
 
-def _learned(engine: Engine) -> float:
-    """Where the slider stands at first."""
-    try:
-        bert = engine.open()[0].model.bert
-    except (BoolBertError, OSError):
-        return 0.0
-    if bert is None:
-        return 0.0
-    return round(bert.config.exclusion_weight * (PENALISED_SHARE if bert.composer.has_penalty else 1.0), 2)
-
-
-def _promises(engine: Engine) -> list[float]:
-    """The shares of violations that the index is calibrated for, the largest first."""
-    try:
-        return engine.open()[0].line.promises[::-1]
-    except (BoolBertError, OSError):
-        return []
-
-
-def _number(event: Any) -> int | None:
-    """The number of what was clicked."""
-    number = event._data.get("number") if isinstance(event._data, dict) else None
-    return number if type(number) is int else None
+def _html(content: str) -> HTMLResponse:
+    return HTMLResponse(content, headers={"content-security-policy": POLICY, "cache-control": "no-store"})
 
 
 def _address(request: Any) -> str:

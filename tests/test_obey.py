@@ -22,8 +22,9 @@ from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher, build_index, query_reader
 from boolbert.search import obey as obey_file
 from boolbert.search.obey import NEAR_SHARE, TREATMENTS
+from boolbert.serve.asked import Asked
 from boolbert.serve.engine import Engine
-from boolbert.serve.view import reading_html, results_html
+from boolbert.serve.view import page_html
 
 TEXTS = ["a hotel with a pool", "a quiet hotel in the hills", "a pool for swimmers", "films about war", "books"]
 
@@ -415,12 +416,12 @@ def check_page(open_searcher):
     found = engine.search("films that are not about war", k=5)
     assert found.reading.excluded_text == "war"
     assert sorted(change.hit.text for change in found.after) == sorted(change.hit.text for change in found.before)
-    assert "about" in reading_html(found)
-    assert all(change.hit.text in results_html(found) for change in found.after)
-    said = "that have" if any(change.hit.reasons for change in found.after) else "similar to"
+    html = page_html(Asked(found.reading.text), found=found)
+    assert all(change.hit.text in html for change in found.after)
+    said = "that seem to have" if any(change.hit.reasons for change in found.after) else "similar to"
     assert any(note.startswith(f"Documents {said} “war” rank lower") for note in found.notes)
     json.dumps(found.as_json())
-    assert engine.search("old films").notes == ["No operator is on: this is the plain encoder."]
+    assert engine.search("old films").notes == ["No AND, OR or NOT is read in this query."]
     for wrong in ({"strength": 0.5}, {"excluded": [0]}):
         with pytest.raises(RetrievalError, match="is no Bool-BERT"):
             engine.search("films that are not about war", **wrong)

@@ -16,10 +16,12 @@ from boolbert.data.own import OwnDocuments
 from boolbert.retrieval.stores import index_documents, open_store
 from boolbert.search import BoolSearcher
 from boolbert.search.reasons import Reason
-from boolbert.serve.engine import LONGEST_SERVED_QUERY, UNREADABLE, Engine, RateLimiter, error_line
+from boolbert.serve.asked import Asked
+from boolbert.serve.engine import LONGEST_SERVED_QUERY, UNREADABLE, Collection, Engine, RateLimiter, error_line
 from boolbert.serve.guard import LARGEST, Guard, own_names
-from boolbert.serve.view import error_html, examples_html, reading_html, results_html
+from boolbert.serve.view import SCRIPT, page_html
 
+ASKED = Asked(QUERY)
 EVIL = "<script>alert(1)</script> ${alert(1)} {{value}} <img src=x onerror=alert(1)> \"' not \u202e\x00 war"
 
 
@@ -98,8 +100,8 @@ def test_a_plain_encoder_is_shown_alone_and_as_a_baseline(engine, tmp_path, live
     assert [change.hit for change in found.after] == list(plain.search(QUERY, 10))
     assert found.composition == ""
     found = Engine(lambda: (boolean, plain)).search(QUERY)
-    assert ">plain<" in results_html(found)
-    assert str(tmp_path) not in results_html(found) + str(found.as_json())
+    assert ">plain<" in page_html(ASKED, found=found)
+    assert str(tmp_path) not in page_html(ASKED, found=found) + str(found.as_json())
 
 
 def test_over_a_vector_store(engine, tmp_path):
@@ -108,7 +110,7 @@ def test_over_a_vector_store(engine, tmp_path):
     index_documents(OwnDocuments(write_films(tmp_path / "films.jsonl"), progress=False), store, boolean.model)
     found = Engine(lambda: (BoolSearcher(boolean.model, store), None)).search(QUERY, 7, excluded=[0])
     assert len(found.after) == len(found.before) == 7
-    assert found.after[0].hit.title in results_html(found)
+    assert found.after[0].hit.title in page_html(ASKED, found=found)
     assert {change.other for change in found.after} - {None}  # the same films are found again on the other side
 
 
@@ -264,25 +266,51 @@ def elements(html):
 
 def test_the_query_is_shown_word_by_word(engine):
     found = engine.search(QUERY, excluded=[3, 4])
-    words = elements(reading_html(found)).findall(".//*[@data-word]")
+    words = elements(page_html(ASKED, found=found)).findall(".//*[@data-word]")
     assert [word.text for word in words] == QUERY.split()
     assert [word.get("data-word") for word in words] == ["0", "1", "2", "3", "4"]
     assert [word.get("aria-pressed") for word in words] == ["false", "false", "false", "true", "true"]
-    assert "".join(elements(reading_html(found)).find(".//*[@class='bb-query']").itertext()) == QUERY
-    assert "As Bool-BERT reads it" not in reading_html(found)
-    assert "As Bool-BERT reads it" in reading_html(found, by_hand=True)
+    assert "".join(elements(page_html(ASKED, found=found)).find(".//*[@class='query']").itertext()) == QUERY
+    assert "As Bool-BERT reads it" not in page_html(ASKED, found=found)
+    assert "As Bool-BERT reads it" in page_html(Asked(QUERY, excluded=[3, 4]), found=found)
+
+
+def counts_of(found):
+    tree = elements(page_html(ASKED, found=found))
+    return ["".join(count.itertext()) for count in tree.findall(".//*[@class='count']")], tree
 
 
 def test_results_are_counted_and_marked_where_it_is_known(engine):
     found = engine.search(QUERY, 4)
-    assert "break" not in results_html(found)
+    (excluded,) = (one.text for one in found.reading.excluded)
+    assert counts_of(found)[0] == ["obeys NOT", "by an encoder that does not know AND, OR and NOT"]
     before = [change._replace(hit=replace(change.hit, violates=True)) for change in found.before]
     after = [change._replace(hit=replace(change.hit, violates=not row)) for row, change in enumerate(found.after)]
-    html = results_html(replace(found, before=before, after=after))
-    tree = elements(html)
+    counts, tree = counts_of(replace(found, before=before, after=after))
+    assert counts == [f"1 of 4 are {excluded}", f"4 of 4 are {excluded}"]
     assert len(tree.findall(".//li[@class='broken']")) == 5
-    counts = ["".join(count.itertext()) for count in tree.findall(".//*[@class='bb-count']")]
-    assert counts == ["4 of 4 break the query", "1 of 4 breaks the query"]
+
+
+def test_results_are_counted_and_marked_by_what_their_sentences_say(engine):
+    found = engine.search(QUERY, 4)
+    said = {
+        "against": Reason("war", "against", "about war", 0, 9, 0.9),
+        "denied": Reason("war", "denied", "", 0, 0, 0.9),
+    }
+
+    def say(changes, *says):
+        hits = [
+            replace(one.hit, reasons=(said[says[row]],) if row < len(says) else ()) for row, one in enumerate(changes)
+        ]
+        return [change._replace(hit=hit) for change, hit in zip(changes, hits, strict=True)]
+
+    found = replace(found, after=say(found.after, "denied", "against"), before=say(found.before, "against", "against"))
+    counts, tree = counts_of(found)
+    (excluded,) = (one.text for one in found.reading.excluded)
+    assert counts == [f"1 of 4 seem to have “{excluded}”", f"2 of 4 seem to have “{excluded}”"]
+    assert len(tree.findall(".//li[@class='broken']")) == 3
+    unknown = [found.before[0]._replace(other=None), *found.before[1:]]
+    assert counts_of(replace(found, before=unknown))[0][1] == f"at least 2 of 4 seem to have “{excluded}”"
 
 
 def test_each_result_shows_the_clause_that_decided_and_a_line_of_its_text(engine):
@@ -292,12 +320,18 @@ def test_each_result_shows_the_clause_that_decided_and_a_line_of_its_text(engine
         Reason("tents", "for", "A tent for two", 17, 31, 0.9),
         Reason("hood", "against", "It has a hood", 33, 46, 0.6),
     )
-    hits = [replace(found.after[0].hit, title="Alpina tent 004", text=text, reasons=some) for some in (reasons, ())]
+    own = {"title": "Alpina tent 004", "text": text, "fields": {"price": 45.0, "tags": ["bar"]}}
+    hits = [replace(found.after[0].hit, reasons=some, **own) for some in (reasons, ())]
     after = [change._replace(hit=hit) for change, hit in zip(found.after, hits, strict=True)]
-    lines = elements(results_html(replace(found, before=[], after=after))).findall(".//*[@class='bb-lines']")
+    lines = elements(page_html(ASKED, found=replace(found, before=[], after=after))).findall(".//*[@class='lines']")
     assert [["".join(line.itertext()) for line in one] for one in lines] == [
-        ["− hood: It has a hood", "A tent for two. It has a hood."],
-        ["A tent for two. It has a hood."],
+        ["price 45 · tags bar", "− hood: It has a hood", "A tent for two."],
+        ["price 45 · tags bar", "A tent for two. It has a hood."],
+    ]
+    marks = elements(page_html(ASKED, found=replace(found, before=[], after=after))).findall(".//mark")
+    assert [(mark.get("class"), mark.text) for mark in marks] == [
+        ("for", "A tent for two"),
+        ("against", "It has a hood"),
     ]
 
 
@@ -305,14 +339,15 @@ def test_hostile_text_is_text(tmp_path, engine):
     found = engine.search(EVIL, excluded=[0])
     change = found.after[0]._replace(hit=replace(found.after[0].hit, title=EVIL, text=EVIL))
     found = replace(found, after=[change], plain_name=EVIL)
-    for html in (reading_html(found), results_html(found), error_html(EVIL), examples_html([EVIL])):
+    evil = Collection(EVIL, 1, EVIL, (), True)
+    for shown in ({"found": found}, {"error": EVIL}):
+        html = page_html(Asked(EVIL), evil, [EVIL], **shown)
         tree = elements(html)
-        assert not tree.findall(".//script")
+        assert [script.text for script in tree.findall(".//script")] == [SCRIPT]
         assert not tree.findall(".//img")
         assert not [name for node in tree.iter() for name in node.attrib if name.startswith("on")]
         assert "<script>alert(1)</script>" in "".join(tree.itertext())
-    assert "\u202e" not in reading_html(found)
-    assert "\u202e" not in results_html(replace(found, plain_name=""))
+    assert "\u202e" not in page_html(ASKED, found=found)
 
 
 def test_wrong_flags_and_a_missing_gradio_are_one_line(monkeypatch, capsys):
