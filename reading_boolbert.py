@@ -37,10 +37,8 @@ HEAD_SIZE = ASKS + 1
 INITIAL_OUTSIDE = 10.0
 # An exclusion that is missed is worse than one too many: what it gets on top, in the logs of probabilities.
 FAVOUR = 1.0
-# Where a property is negated nothing is taken away: so much clearer than the other kinds it has to be, in logits.
-LEAD = 0.5
-# A query asks from this number of the head on; who does not ask filters items, and negates no property of an answer.
-LEAST_ASKING = -3.0
+# Where a property is negated nothing may be taken away: so much it has before the other kinds, in logits.
+LEAD = 1.0
 # So many tokens before and behind it have a say in a token's tag. Longer conditions than that are told by their words.
 WINDOW = 6
 IMPOSSIBLE = -1e4
@@ -174,9 +172,8 @@ def read_tokens(scores: Tensor, token_mask: Tensor) -> tuple[Tensor, Tensor]:
     """The tags of tokens (B, L), and the kind of NOT (B,), from what the head says of them (B, L, HEAD_SIZE)."""
     words = between_specials(token_mask)
     said = of_sentence(scores, words)
-    kinds, asks = said[:, : len(KINDS_OF_NOT)], said[:, -1:] > LEAST_ASKING
     is_property = torch.arange(len(KINDS_OF_NOT), device=scores.device) == PROPERTY
-    kinds = torch.where(is_property, torch.where(asks, kinds - LEAD, IMPOSSIBLE), kinds)
+    kinds = said[:, : len(KINDS_OF_NOT)] + LEAD * is_property
     return best_tags(scores[..., :KIND], words), kinds.argmax(-1)
 
 

@@ -81,11 +81,9 @@ class Reader:
         (tags,) = _decoder().run(None, {"scores": scores[None, :, :KIND], "words": words})
         odds = np.exp(scores[:, : len(TAGS)] - scores[:, : len(TAGS)].max(1, keepdims=True))
         sentence = scores[1:-1].mean(0)
-        asks = bool(sentence[ASKS] > LEAST_ASKING)
-        # Who does not ask filters items, whatever they lack.
-        kinds = np.where(_IS_PROPERTY, sentence[KIND:ASKS] - LEAD if asks else -np.inf, sentence[KIND:ASKS])
+        kinds = sentence[KIND:ASKS] + LEAD * _IS_PROPERTY
         excludes = odds[:, _EXCLUDES].sum(1) / odds.sum(1)
-        return Said(tags[0], excludes, KINDS_OF_NOT[int(kinds.argmax())], asks)
+        return Said(tags[0], excludes, KINDS_OF_NOT[int(kinds.argmax())], bool(sentence[ASKS] > LEAST_ASKING))
 
     def all_scores(self, texts: Sequence[Sequence[int]]) -> list[Array]:
         """The same for many texts, on all cores; each alone, so that its bits do not depend on the others. The longest

@@ -4,6 +4,7 @@ import atexit
 import copy
 import functools
 import gc
+import logging
 import os
 import shutil
 import sys
@@ -32,6 +33,8 @@ import pytest
 import remembered
 from store_fixtures import KINDS, marked, place_of, skip_without
 
+# A thread that a test has left behind may log when that test's stream is closed; that is no line of the next test's.
+logging.raiseExceptions = False
 pytest_plugins = ["forked_workers"]
 OPENED = []
 WORDS = [
