@@ -37,8 +37,8 @@ HEAD_SIZE = ASKS + 1
 INITIAL_OUTSIDE = 10.0
 # An exclusion that is missed is worse than one too many: what it gets on top, in the logs of probabilities.
 FAVOUR = 1.0
-# Where a property is negated nothing may be taken away: so much it has before the other kinds, in logits.
-LEAD = 1.0
+# Where a property is negated nothing is taken away: so much clearer than the other kinds it has to be, in logits.
+LEAD = 0.5
 # So many tokens before and behind it have a say in a token's tag. Longer conditions than that are told by their words.
 WINDOW = 6
 IMPOSSIBLE = -1e4
@@ -173,7 +173,7 @@ def read_tokens(scores: Tensor, token_mask: Tensor) -> tuple[Tensor, Tensor]:
     words = between_specials(token_mask)
     said = of_sentence(scores, words)
     is_property = torch.arange(len(KINDS_OF_NOT), device=scores.device) == PROPERTY
-    kinds = said[:, : len(KINDS_OF_NOT)] + LEAD * is_property
+    kinds = said[:, : len(KINDS_OF_NOT)] - LEAD * is_property
     return best_tags(scores[..., :KIND], words), kinds.argmax(-1)
 
 

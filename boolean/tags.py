@@ -18,7 +18,7 @@ TAGS = (OUTSIDE, *(f"{place}-{kind}" for kind in KINDS for place in "BI"))
 # Behind the tags the reader's head has a number that tells pieces of words; then, as the mean over its words,
 # what it says of the query: what NOT excludes, and whether it asks. reading_boolbert.py has the same.
 KINDS_OF_NOT = ("topic", "set", "property")
-LEAD = 1.0  # so much a property has before the other kinds
+LEAD = 0.5  # so much clearer than other kinds a property has to be
 # A question counts as one from this number of the head: read for one that looks for items, it loses its passage.
 LEAST_ASKING = -3.0
 KIND = len(TAGS) + 1

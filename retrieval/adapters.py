@@ -81,7 +81,7 @@ class Reader:
         (tags,) = _decoder().run(None, {"scores": scores[None, :, :KIND], "words": words})
         odds = np.exp(scores[:, : len(TAGS)] - scores[:, : len(TAGS)].max(1, keepdims=True))
         sentence = scores[1:-1].mean(0)
-        kinds = sentence[KIND:ASKS] + LEAD * _IS_PROPERTY
+        kinds = sentence[KIND:ASKS] - LEAD * _IS_PROPERTY
         excludes = odds[:, _EXCLUDES].sum(1) / odds.sum(1)
         return Said(tags[0], excludes, KINDS_OF_NOT[int(kinds.argmax())], bool(sentence[ASKS] > LEAST_ASKING))
 

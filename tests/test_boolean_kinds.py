@@ -16,7 +16,7 @@ LINES = [line for name in ("kinds_of_not.tsv", "kinds_examples.tsv") for line in
 QUERIES = [tuple(line.split("\t")[:2]) for line in LINES if not line.startswith("#")]
 # What the reader has still to learn. A query that is read right leaves this list.
 WRONG = {
-    "How do I start a business without any information about loans?",  # a topic, read as a property
+    "Which tools are sold in Japan but not in Europe?",
     "What offices did the mayor of the river town hold between the wars, excluding any information about her brother's "
     "newspaper?",
     "Who composed the music of the silent film about the lighthouse, but without any mention of its restoration?",

@@ -144,7 +144,7 @@ def test_where_a_property_is_negated_the_vector_is_the_plain_one(model, batch):
     scores = model.reader(model.encoder.layer, model.embeddings(batch["input_ids"]), batch["attention_mask"])
     for row, length in enumerate(batch["attention_mask"].sum(1).tolist()):
         expected = scores[row, 1 : length - 1, KIND:ASKS].mean(0) if length > 2 else torch.zeros(3)
-        expected[KINDS_OF_NOT.index("property")] += LEAD
+        expected[KINDS_OF_NOT.index("property")] -= LEAD
         assert reading.kind[row] == expected.argmax()
     excludes = reading.scope[:, NOT].any(1)
     for kind in range(3):
