@@ -437,7 +437,7 @@ def test_a_reader_asks_clicks_and_compares(open_page, engine):
     word.focus()  # and back, without a mouse
     page.keyboard.press("Enter")
     page.wait_for_selector(f"[data-word='{other}'][aria-pressed=false]")
-    page.click("text=As Bool-BERT reads it")
+    page.click("text='As Bool-BERT reads it'")
     page.wait_for_selector(".reset", state="detached")
     expect_titles(page, "ours", found.after)
 
