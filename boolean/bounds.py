@@ -1,6 +1,6 @@
 """Numbers and dates that a query bounds: "under 20 minutes", "cheaper than 5 euros", "after 2010", "since June 2023".
 
-the query's reader tells which of them are denied, and `search/number_filters.py` makes filters of them, where
+The query's reader tells which of them are denied, and `search/number_filters.py` makes filters of them, where
 the documents have a field that fits.
 """
 

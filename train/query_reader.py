@@ -323,8 +323,9 @@ def learn(
         folder = resolve_encoder(args.encoder).path
         bert, tokenizer = load_bert(folder, args.device), whole_texts(folder)
     reader = Adapting(bert, args.rank, HEAD_SIZE, seed=args.seed)
-    if args.start:
-        reader.adapters.load_state_dict(load_file(args.start))
+    began = load_file(args.start) if args.start else {}
+    if began:
+        reader.adapters.load_state_dict(began)
     each = map(batch_of, batches(queries, tokenizer, args))
     steps = steps_of(args, queries)
     mean = RunningMean(reader.adapters, from_step=steps // 2)
@@ -335,10 +336,9 @@ def learn(
 
     reader.learn(each, steps, args.learning_rate, reading_loss, after_step)
     mean.put()
-    if args.start and args.halfway:
+    if args.halfway:
         own = reader.adapters.state_dict()
-        began = {name: value.to(own[name]) for name, value in load_file(args.start).items()}
-        reader.adapters.load_state_dict({name: (value + began[name]) / 2 for name, value in own.items()})
+        reader.adapters.load_state_dict({name: (own[name] + value.to(own[name])) / 2 for name, value in began.items()})
     return reader, tokenizer
 
 
